@@ -1,0 +1,16 @@
+package watch
+
+// Held is how many snapshots the Manager has in memory.
+func (m *Manager) Held() int {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	held := 0
+	for _, k := range m.kinds {
+		for _, s := range []*session{k.serving, k.next} {
+			if s != nil {
+				held += len(s.objects) + len(s.staged)
+			}
+		}
+	}
+	return held
+}
