@@ -54,9 +54,9 @@ func (a Assessment) Blocks() bool {
 // characters.
 func (a Assessment) Message() string {
 	if a.Quote == "" {
-		return conditions.Truncate(a.Fact, MaxMessage)
+		return conditions.Line(a.Fact, MaxMessage)
 	}
-	return conditions.Truncate(a.Fact+": "+a.Quote, MaxMessage)
+	return conditions.Line(a.Fact+": "+a.Quote, MaxMessage)
 }
 
 // verdict is the outcome of one rule. The zero verdict means that the rule does

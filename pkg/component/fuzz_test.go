@@ -87,7 +87,7 @@ func FuzzAssess(f *testing.F) {
 // TestAssessAgreesWithTheContract judges many objects made of the values that
 // matter, so that about one in ten is well.
 func TestAssessAgreesWithTheContract(t *testing.T) {
-	const seed, cases = 20260101, 30000
+	const seed, cases = 20260101, 12000
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewSource(seed))
 	all := specs(t)
@@ -100,7 +100,7 @@ func TestAssessAgreesWithTheContract(t *testing.T) {
 		}
 	}
 	for i, n := range wellAs {
-		require.Greater(t, n, 20, "too few objects are well as component %d for the test to say anything", i)
+		require.Greater(t, n, 10, "too few objects are well as component %d for the test to say anything", i)
 	}
 }
 

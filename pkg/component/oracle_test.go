@@ -16,8 +16,8 @@ func proves(c v1alpha1.Component, object map[string]any, outcomes []bool) bool {
 	if !ok || generation < 1 || metadata["deletionTimestamp"] != nil {
 		return false
 	}
-	list, _ := status["conditions"].([]any)
-	if len(list) > 256 {
+	list, isList := status["conditions"].([]any)
+	if len(list) > 256 || !isList && status["conditions"] != nil {
 		return false
 	}
 	wanted := asked(c, list)

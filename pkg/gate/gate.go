@@ -160,7 +160,7 @@ func blockersOf(assessments []component.Assessment) []Blocker {
 	var blockers []Blocker
 	for _, a := range assessments {
 		if a.Blocks() {
-			blockers = append(blockers, Blocker{Name: a.Name, Reason: a.Reason, Fact: a.Fact})
+			blockers = append(blockers, Blocker{Name: a.Name, Reason: cmp.Or(a.Reason, v1alpha1.ReasonInitializing), Fact: a.Fact})
 		}
 	}
 	slices.SortFunc(blockers, func(a, b Blocker) int {

@@ -137,14 +137,24 @@ func (d document) patch(c change) ([]byte, error) {
 
 // since is the transition time to write: the one that is there while the status
 // stays, provided that the API server will take it again. Of several entries the
-// last counts, because OLM copies them in order.
+// last counts, because OLM copies them in order. A write that must happen anyway
+// needs a time that is not there yet, or the API server would not count it as one.
 func (c change) since(found []entry) string {
-	if n := len(found); n > 0 && found[n-1].status == c.want.status && !c.always {
-		if _, err := time.Parse(time.RFC3339, found[n-1].since); err == nil {
-			return found[n-1].since
-		}
+	var there entry
+	if n := len(found); n > 0 {
+		there = found[n-1]
 	}
-	return c.now.UTC().Format(time.RFC3339)
+	now := c.now.UTC()
+	if c.always {
+		if now.Format(time.RFC3339Nano) == there.since {
+			now = now.Add(time.Nanosecond)
+		}
+		return now.Format(time.RFC3339Nano)
+	}
+	if _, err := time.Parse(time.RFC3339, there.since); err == nil && there.status == c.want.status {
+		return there.since
+	}
+	return now.Format(time.RFC3339)
 }
 
 // upgradeable are the entries by which OLM is told.

@@ -14,3 +14,18 @@ func (m *Manager) Held() int {
 	}
 	return held
 }
+
+// Sessions is how many watches run or try to.
+func (m *Manager) Sessions() int {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	running := 0
+	for _, k := range m.kinds {
+		for _, s := range []*session{k.serving, k.next} {
+			if s != nil {
+				running++
+			}
+		}
+	}
+	return running
+}
