@@ -71,7 +71,8 @@ const (
 	ReasonComponentsNotReady = "ComponentsNotReady"
 	// ReasonInitializing: the components have not all been read yet. It is also
 	// the first thing a new version tells OLM, and what a component shows until
-	// it has been read. Clears with the first complete evaluation.
+	// it has been read, and Published until it is known whether OLM enforces
+	// anything. Clears with the first complete evaluation.
 	ReasonInitializing = "Initializing"
 	// ReasonSettling: every required component is ready, and minReadySeconds
 	// have not passed yet. Clears by itself.
@@ -93,7 +94,8 @@ const (
 	// watches the components. Clears when it is scaled up again.
 	ReasonOperatorStopped = "OperatorStopped"
 	// ReasonInvalidSpec: the gate's spec cannot be used; the message names the
-	// field and the remedy. Clears when the spec is corrected.
+	// field and the remedy. A component has it when its reference gives a
+	// namespace to a cluster-scoped kind. Clears when the spec is corrected.
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonNoComponents: the gate lists no required component. Open.
 	ReasonNoComponents = "NoComponents"
@@ -147,4 +149,11 @@ const (
 	// ReasonPublishFailed: the OperatorCondition could not be read or written.
 	// Clears with the next success.
 	ReasonPublishFailed = "PublishFailed"
+)
+
+// Reasons of events only; every other event has the reason of its condition.
+const (
+	// ReasonForeignWrite: somebody else changed what OLM is told. The operator
+	// repairs it within seconds.
+	ReasonForeignWrite = "ForeignWrite"
 )

@@ -97,7 +97,8 @@ func values(list []constant) []string {
 // exist, and that are described twice.
 func TestEveryReasonIsInTheDocumentation(t *testing.T) {
 	require.ElementsMatch(t, values(constants(t, "reasons.go")), documented(t,
-		"Reasons of a component", "Reasons of the gate", "Reasons of Available, Progressing and Degraded", "Reasons of Published"))
+		"Reasons of a component", "Reasons of the gate", "Reasons of Available, Progressing and Degraded", "Reasons of Published",
+		"Reasons of events"))
 }
 
 func TestEveryConditionIsInTheDocumentation(t *testing.T) {

@@ -189,7 +189,9 @@ type ConditionRequirement struct {
 	Status metav1.ConditionStatus `json:"status"`
 
 	// whenMissing says what an absent condition means. NotReady: the component
-	// is not ready. Ignore: the condition counts only when it is reported.
+	// is not ready. Ignore: the condition counts only when it is reported; if
+	// none of the listed conditions is reported and there is no expression, the
+	// component is not ready.
 	// +optional
 	// +kubebuilder:default=NotReady
 	// +kubebuilder:validation:Enum=NotReady;Ignore

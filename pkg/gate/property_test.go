@@ -228,12 +228,33 @@ func TestTextIsBoundedAndValid(t *testing.T) {
 			require.Contains(t, []metav1.ConditionStatus{"True", "False", "Unknown"}, c.Status, c.Type)
 			require.Equal(t, r.Generation, c.ObservedGeneration, c.Type)
 		}
+		requireHonest(t, in, status)
 		for _, c := range status.Components {
 			requireFit(t, c.Message, 1024)
 			require.NotEmpty(t, c.Ready)
 			require.Contains(t, documented, c.Reason)
 		}
 	})
+}
+
+// requireHonest checks that a status says nothing good without proof.
+func requireHonest(t *testing.T, in gate.Input, s v1alpha1.UpgradeGateStatus) {
+	t.Helper()
+	usable := in.Assessed && !in.Deleting && in.Invalid == ""
+	allReady := !slices.ContainsFunc(in.Assessments, func(a component.Assessment) bool { return a.Blocks() })
+	open := find(t, s, "Upgradeable").Status == "True"
+	require.Equal(t, usable && allReady, find(t, s, "Ready").Status == "True", "Ready")
+	require.Equal(t, gate.Decide(in).Open, open, "Upgradeable")
+	require.NotEqual(t, metav1.ConditionUnknown, find(t, s, "Upgradeable").Status)
+	if !in.Assessed || in.Invalid != "" {
+		require.Equal(t, metav1.ConditionUnknown, find(t, s, "Available").Status)
+		require.Equal(t, metav1.ConditionUnknown, find(t, s, "Degraded").Status)
+	}
+	if find(t, s, "Published").Status == "True" {
+		require.Equal(t, v1alpha1.OLMModeV0, s.OperatorCondition.Mode)
+		require.True(t, s.OperatorCondition.Acknowledged)
+		require.Empty(t, s.OperatorCondition.Overridden)
+	}
 }
 
 // randomReport is a report about the input in which OLM holds anything.

@@ -56,7 +56,7 @@ func (r *Reconciler) ForeignWrite(ctx context.Context, found gate.Announcement) 
 		return
 	}
 	for i := range list.Items {
-		r.Events.Eventf(&list.Items[i], nil, corev1.EventTypeWarning, "ForeignWrite", "Repair",
+		r.Events.Eventf(&list.Items[i], nil, corev1.EventTypeWarning, v1alpha1.ReasonForeignWrite, "Repair",
 			"somebody else wrote Upgradeable=%s to the OperatorCondition", found.Status())
 	}
 }
