@@ -24,13 +24,7 @@ help: ## List the targets
 
 .PHONY: demo
 demo: build $(LOCALCLUSTER) ## Play the whole story on a real control plane (KEEP=1 leaves it up)
-	@$(LOCALCLUSTER) up --name demo >/dev/null
-	@assets="$$($(LOCALCLUSTER) assets)"; \
-	dir="$${XDG_CACHE_HOME:-$$HOME/.cache}/upgrade-gate/run/demo"; \
-	go run ./test/demo --operator $(BIN)/upgrade-gate-operator --kubeconfig "$$dir/kubeconfig" --kubectl "$$assets/kubectl" $(if $(KEEP),--keep); \
-	code=$$?; \
-	if [ -z "$(KEEP)" ] || [ $$code -ne 0 ]; then $(LOCALCLUSTER) down --name demo; fi; \
-	exit $$code
+	@go run ./test/demo --operator $(BIN)/upgrade-gate-operator --localcluster $(LOCALCLUSTER) $(if $(KEEP),--keep)
 
 .PHONY: up
 up: $(LOCALCLUSTER) ## Start a local control plane with a fake node, and say how to reach it

@@ -124,6 +124,8 @@ func (c *cluster) kwok() program {
 		"--kubeconfig="+c.internalKubeconfig(),
 		"--config="+c.stagesFile(),
 		"--manage-all-nodes=true",
+		// Without it kwok renews no Lease, and the node is NotReady after 50 s.
+		"--node-lease-duration-seconds=40",
 		"--node-ip="+loopback,
 		"--cidr=10.244.0.0/24",
 		"--server-address="+onLoopback(c.ports.kwok))

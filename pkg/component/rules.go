@@ -1,7 +1,6 @@
 package component
 
 import (
-	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -192,7 +191,12 @@ func judgeExpressions(c v1alpha1.Component, o Observation) verdict {
 		}
 		if !outcome.True {
 			v := notReady(v1alpha1.ReasonExpressionFalse, "expression %d is false", i+1)
-			v.quote = cmp.Or(e.Message, e.Rule)
+			if e.Message == "" {
+				v.quote = e.Rule
+				return v
+			}
+			// The message is the gate's, not the component's, so OLM may be told.
+			v.fact += ": " + conditions.Line(e.Message, conditions.MaxForeignText)
 			return v
 		}
 	}

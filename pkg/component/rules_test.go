@@ -256,7 +256,7 @@ func TestRow14Expressions(t *testing.T) {
 	}{
 		"all true":                      {two, green, []component.ExpressionOutcome{yes, yes}, proven()},
 		"the first is false":            {two, green, []component.ExpressionOutcome{is, yes}, false1},
-		"the second is false":           {two, green, []component.ExpressionOutcome{yes, is}, verdict{ready: "False", reason: "ExpressionFalse", fact: "expression 2 is false", message: "expression 2 is false: b is off"}},
+		"the second is false":           {two, green, []component.ExpressionOutcome{yes, is}, verdict{ready: "False", reason: "ExpressionFalse", fact: "expression 2 is false: b is off", message: "expression 2 is false: b is off"}},
 		"the first failed":              {two, green, []component.ExpressionOutcome{failed, is}, failure("expression 1 cannot be evaluated", "expression 1 cannot be evaluated: no such key: phase")},
 		"false comes before failed":     {two, green, []component.ExpressionOutcome{is, failed}, false1},
 		"no outcome":                    {two, green, nil, failure("expression 1 was not evaluated", "")},

@@ -130,14 +130,16 @@ const again = 50 * time.Millisecond
 // errAgain ends a pass that has to be made anew from the start.
 var errAgain = errors.New("the evidence of this pass is out of date")
 
-// holdsBack reports whether this pass must not speak yet: a new leader leaves
-// alone what OLM holds until it has read every component once, unless it already
-// knows of a bad one, and for startGrace at most.
+// holdsBack reports whether this pass must not speak yet. A new leader leaves
+// alone what OLM holds until it has read every component once, for startGrace at
+// most, unless it already knows of a reason to close what is open: half of the
+// components would only make a message that is wrong a moment later.
 func (r *Reconciler) holdsBack(p *pass) bool {
-	if r.evaluated || p.complete() || p.bad() {
+	if r.evaluated || p.complete() || p.now.Sub(r.start) >= startGrace {
 		return false
 	}
-	return p.now.Sub(r.start) < startGrace
+	held := r.Publisher.Publication()
+	return !p.bad() || held.Entry != nil && !held.Entry.Open
 }
 
 // next is when a pass is due although nothing wakes it.

@@ -280,6 +280,20 @@ func TestANewLeaderThatKnowsOfABadComponentClosesAtOnce(t *testing.T) {
 	require.Equal(t, []string{"olm False ComponentsNotReady", "status False ComponentsNotReady"}, effects)
 }
 
+func TestANewLeaderDoesNotAnnounceHalfOfWhatItWillKnow(t *testing.T) {
+	w := newWorld(t)
+	w.gate("platform", 0, "a", "b")
+	w.both("a", stale())
+	w.olm.write(gate.Announcement{Reason: v1alpha1.ReasonInitializing})
+	w.journal.take()
+	_, effects := w.pass()
+	require.Empty(t, effects, "OLM holds False already, and b was not read yet")
+	w.both("b", green(1))
+	_, effects = w.pass()
+	require.Equal(t, []string{"olm False ComponentsNotReady", "status False ComponentsNotReady"}, effects)
+	require.NotContains(t, w.olm.held.Entry.Message, "b:")
+}
+
 func TestALaterUnreadComponentClosesAtOnce(t *testing.T) {
 	w := opened(t)
 	w.memory.put("b", component.Reading{})
