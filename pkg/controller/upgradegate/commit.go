@@ -110,7 +110,10 @@ func (r *Reconciler) open(ctx context.Context, p *pass) error {
 		return err
 	}
 	if !live.told.Open {
-		return r.close(ctx, live)
+		if err := r.close(ctx, live); err != nil {
+			return err
+		}
+		return errUnconfirmed
 	}
 	if err := r.writeStatuses(limited, live); err != nil {
 		return err

@@ -118,17 +118,31 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{RequeueAfter: startGrace - pass.now.Sub(r.start)}, nil
 	}
 	err = r.commit(ctx, pass)
-	if errors.Is(err, errAgain) || apierrors.IsConflict(err) {
+	switch {
+	case errors.Is(err, errAgain) || apierrors.IsConflict(err):
 		return reconcile.Result{RequeueAfter: again}, nil
+	case errors.Is(err, errUnconfirmed):
+		return reconcile.Result{RequeueAfter: unconfirmed}, nil
 	}
 	return reconcile.Result{RequeueAfter: r.next(pass)}, err
 }
 
-// again is how soon a pass is repeated whose evidence or lock was lost.
-const again = 50 * time.Millisecond
+const (
+	// again is how soon a pass is repeated whose evidence or lock was lost.
+	again = 50 * time.Millisecond
+	// unconfirmed is how soon an opening is tried again that the live reads did
+	// not confirm. Mostly a watch brings the news before that; but a read that
+	// failed once, or a right to get that was granted, wakes nobody.
+	unconfirmed = 10 * time.Second
+)
 
-// errAgain ends a pass that has to be made anew from the start.
-var errAgain = errors.New("the evidence of this pass is out of date")
+var (
+	// errAgain ends a pass that has to be made anew from the start.
+	errAgain = errors.New("the evidence of this pass is out of date")
+	// errUnconfirmed ends a pass that would open by what is in memory, and is
+	// closed by what was read live.
+	errUnconfirmed = errors.New("the live reads do not confirm what is in memory")
+)
 
 // holdsBack reports whether this pass must not speak yet. A new leader leaves
 // alone what OLM holds until it has read every component once, for startGrace at

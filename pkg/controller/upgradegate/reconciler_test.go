@@ -87,10 +87,15 @@ func TestMemoryAloneNeverOpens(t *testing.T) {
 			w.both("a", green(1))
 			w.memory.put("b", green(1))
 			w.live.put("b", reading)
-			_, effects := w.pass()
+			result, effects := w.pass()
 			require.Len(t, effects, 2)
 			require.Contains(t, effects[0], "olm False")
 			require.NotContains(t, effects[1], "True")
+			require.Equal(t, unconfirmed, result.RequeueAfter, "a read that failed once wakes nobody")
+
+			w.live.put("b", green(1))
+			_, effects = w.pass()
+			require.Equal(t, []string{"status True AllComponentsReady", "olm True AllComponentsReady"}, effects)
 		})
 	}
 }
