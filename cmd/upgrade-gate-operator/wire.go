@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
@@ -61,16 +62,16 @@ func newManager(o *options, config *rest.Config, log logr.Logger) (manager.Manag
 			return nil, err
 		}
 	}
-	metrics := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
+	serving := metricsserver.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
 	if o.metricsSecure {
-		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+		serving.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
 	return ctrl.NewManager(config, manager.Options{
 		Scheme: types,
 		Logger: log,
 		// Gates elsewhere are not honoured, so they are not even read.
 		Cache:                         cache.Options{DefaultNamespaces: map[string]cache.Config{o.namespace: {}}},
-		Metrics:                       metrics,
+		Metrics:                       serving,
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,
 		LeaderElectionID:              "upgrade-gate-operator",
@@ -106,11 +107,9 @@ func wire(ctx context.Context, o *options, m manager.Manager, log logr.Logger) e
 		return fmt.Errorf("finding out which OLM there is: %w", err)
 	}
 	log.Info("OLM", "mode", mode)
+	owner := ownership(o, mode, direct, log)
 	publisher, err := olm.NewPublisher(olm.Config{
-		Mode: mode, Client: direct, Namespace: o.namespace, Name: o.operatorCondition,
-		Owner: olm.NewOwner(olm.OwnerConfig{
-			Client: direct, Namespace: o.namespace, Pod: o.podName, ConditionName: o.operatorCondition, Log: log,
-		}),
+		Mode: mode, Client: direct, Namespace: o.namespace, Name: o.operatorCondition, Owner: owner,
 		Changed:      wake,
 		ForeignWrite: func(found gate.Announcement) { reconciler.ForeignWrite(ctx, found) },
 		Log:          log,
@@ -130,8 +129,8 @@ func wire(ctx context.Context, o *options, m manager.Manager, log logr.Logger) e
 	reconciler = upgradegate.New(upgradegate.Config{
 		Client: m.GetClient(), Live: m.GetAPIReader(),
 		LiveComponents: watch.NewLive(watch.LiveConfig{Client: objects, Discovery: disco}),
-		Watch:          watcher, Probes: probe.NewRegistry(resources), Publisher: publisher,
-		Events: m.GetEventRecorder("upgrade-gate-operator"), Clock: clock.RealClock{}, Log: log,
+		Watch:          watcher, Probes: probe.NewRegistry(resources), Publisher: publisher, Owner: owner,
+		Metrics: upgradegate.NewMetrics(metrics.Registry), Events: m.GetEventRecorder("upgrade-gate-operator"), Clock: clock.RealClock{}, Log: log,
 		Namespace: o.namespace, OperatorVersion: version, Policy: policy,
 	})
 	if err := reconciler.SetupWithManager(m); err != nil {
@@ -152,4 +151,15 @@ func wire(ctx context.Context, o *options, m manager.Manager, log logr.Logger) e
 		return err
 	}
 	return m.AddReadyzCheck("acknowledged", publisher.Ready)
+}
+
+// ownership finds our Deployment, whose label says which CSV it belongs to.
+// Without OLM v0 there is no CSV to belong to.
+func ownership(o *options, mode v1alpha1.OLMMode, direct client.Client, log logr.Logger) olm.Ownership {
+	if mode != v1alpha1.OLMModeV0 {
+		return olm.Unowned{}
+	}
+	return olm.NewOwner(olm.OwnerConfig{
+		Client: direct, Namespace: o.namespace, Pod: o.podName, ConditionName: o.operatorCondition, Log: log,
+	})
 }

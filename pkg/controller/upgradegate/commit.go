@@ -24,12 +24,23 @@ type proof struct {
 	at    time.Time
 }
 
+// errFrozen ends a pass of a process that has nothing to say any more.
+var errFrozen = errors.New("our Deployment belongs to another version")
+
 // commit makes the decision true outside: to OLM and in the statuses.
 func (r *Reconciler) commit(ctx context.Context, p *pass) error {
 	if r.Publisher.Publication().Frozen {
 		return nil
 	}
 	r.complete(p)
+	err := r.tellAll(ctx, p)
+	if errors.Is(err, errFrozen) {
+		return nil
+	}
+	return err
+}
+
+func (r *Reconciler) tellAll(ctx context.Context, p *pass) error {
 	if !p.told.Open {
 		return r.close(ctx, p)
 	}
@@ -54,7 +65,7 @@ func (r *Reconciler) close(ctx context.Context, p *pass) error {
 	told := r.Publisher.Close(ctx, p.told)
 	held := r.Publisher.Publication()
 	if held.Frozen {
-		return nil
+		return errFrozen
 	}
 	if told != nil && held.Problem != "" {
 		// The status shows it, and the publisher goes on trying by itself and
@@ -147,9 +158,14 @@ func (r *Reconciler) judgeLive(ctx context.Context) (*pass, error) {
 // writeStatuses writes every status that differs, each under the lock of the
 // resource version that was read.
 func (r *Reconciler) writeStatuses(ctx context.Context, p *pass) error {
+	r.Metrics.show(p, r.Publisher.Publication())
 	var problems []error
 	for _, g := range p.gates {
-		if err := r.writeStatus(ctx, p, g); err != nil {
+		err := r.writeStatus(ctx, p, g)
+		if errors.Is(err, errFrozen) {
+			return err
+		}
+		if err != nil {
 			problems = append(problems, fmt.Errorf("writing the status of UpgradeGate %s: %w", g.object.Name, err))
 		}
 	}
@@ -171,13 +187,20 @@ func join(problems []error) error {
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, p *pass, g *judged) error {
-	if err := r.addFinalizer(ctx, g.object); err != nil {
-		return err
-	}
 	before := g.object.Status
 	after := gate.Project(before, p.report(g, r.Publisher.Publication(), r.OperatorVersion))
-	if apiequality.Semantic.DeepEqual(before, after) {
+	same := apiequality.Semantic.DeepEqual(before, after)
+	if same && !needsFinalizer(g.object) {
 		return nil
+	}
+	if frozen, err := r.Owner.Check(ctx); err != nil || frozen {
+		if frozen {
+			return errFrozen
+		}
+		return fmt.Errorf("finding out whether our Deployment is still ours: %w", err)
+	}
+	if err := r.addFinalizer(ctx, g.object); err != nil || same {
+		return err
 	}
 	g.object.Status = after
 	if err := r.Client.Status().Update(ctx, g.object); err != nil {
@@ -188,8 +211,12 @@ func (r *Reconciler) writeStatus(ctx context.Context, p *pass, g *judged) error 
 	return nil
 }
 
+func needsFinalizer(object *v1alpha1.UpgradeGate) bool {
+	return object.DeletionTimestamp == nil && !controllerutil.ContainsFinalizer(object, v1alpha1.GateFinalizer)
+}
+
 func (r *Reconciler) addFinalizer(ctx context.Context, object *v1alpha1.UpgradeGate) error {
-	if object.DeletionTimestamp != nil || controllerutil.ContainsFinalizer(object, v1alpha1.GateFinalizer) {
+	if !needsFinalizer(object) {
 		return nil
 	}
 	base := object.DeepCopy()

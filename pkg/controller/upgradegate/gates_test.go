@@ -156,6 +156,24 @@ func TestAFrozenProcessWritesNothing(t *testing.T) {
 	require.Equal(t, before, w.stored("platform").ResourceVersion)
 }
 
+func TestAProcessWhoseDeploymentWasHandedOverWritesNoStatus(t *testing.T) {
+	w := newWorld(t)
+	g := w.gate("platform", 0, "a", "extra")
+	g.Spec.Components[1].Optional = true
+	require.NoError(t, w.client.Update(t.Context(), g))
+	w.both("a", green(1))
+	w.both("extra", green(1))
+	w.pass()
+	w.pass()
+	before := w.stored("platform").ResourceVersion
+	// OLM need not be told of this, so only the status would be written.
+	w.both("extra", stale())
+	w.owner.frozen = true
+	_, effects := w.pass()
+	require.Empty(t, effects)
+	require.Equal(t, before, w.stored("platform").ResourceVersion)
+}
+
 func TestAnOverrideIsShownAndTheTruthIsStillPublished(t *testing.T) {
 	w := opened(t)
 	w.olm.held.Override = "True"

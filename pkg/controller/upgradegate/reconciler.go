@@ -66,6 +66,13 @@ type Publisher interface {
 	Open(ctx context.Context, a gate.Announcement, resourceVersion string) error
 }
 
+// Owner knows whether this process still speaks for its CSV.
+type Owner interface {
+	// Check reads live whether our Deployment belongs to another CSV by now; then
+	// this process writes nothing more.
+	Check(ctx context.Context) (frozen bool, err error)
+}
+
 // Config is what a Reconciler is made of. Every field is needed.
 type Config struct {
 	// Client reads gates from a cache of Namespace and writes them.
@@ -77,6 +84,8 @@ type Config struct {
 	Watch          Watcher
 	Probes         Preparer
 	Publisher      Publisher
+	Owner          Owner
+	Metrics        *Metrics
 	Events         events.EventRecorder
 	Clock          clock.PassiveClock
 	Log            logr.Logger
@@ -123,8 +132,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 		return reconcile.Result{RequeueAfter: again}, nil
 	case errors.Is(err, errUnconfirmed):
 		return reconcile.Result{RequeueAfter: unconfirmed}, nil
+	case err != nil:
+		return reconcile.Result{}, err
 	}
-	return reconcile.Result{RequeueAfter: r.next(pass)}, err
+	return reconcile.Result{RequeueAfter: r.next(pass)}, nil
 }
 
 const (

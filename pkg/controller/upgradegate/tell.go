@@ -50,6 +50,7 @@ func transition(before, after v1alpha1.UpgradeGateStatus, conditionType string) 
 // ForeignWrite reports that somebody else wrote our entry of the
 // OperatorCondition, as an event on every gate. The publisher repairs it.
 func (r *Reconciler) ForeignWrite(ctx context.Context, found gate.Announcement) {
+	r.Metrics.foreignWrites.Inc()
 	var list v1alpha1.UpgradeGateList
 	if err := r.Client.List(ctx, &list, client.InNamespace(r.Namespace)); err != nil {
 		r.Log.V(1).Info("cannot list gates to report a foreign write", "error", err.Error())

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -42,6 +43,7 @@ type world struct {
 
 	memory, live *shelf
 	olm          *fakeOLM
+	owner        *fakeOwner
 	events       *events.FakeRecorder
 	journal      *journal
 	// failStatus, when set, is asked before each status write.
@@ -171,12 +173,20 @@ func (o *fakeOLM) Open(_ context.Context, a gate.Announcement, resourceVersion s
 	return nil
 }
 
+// fakeOwner answers what it is told to.
+type fakeOwner struct {
+	frozen bool
+	err    error
+}
+
+func (o *fakeOwner) Check(context.Context) (bool, error) { return o.frozen, o.err }
+
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{
 		t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)), journal: &journal{},
 		memory: &shelf{readings: map[string]component.Reading{}}, live: &shelf{readings: map[string]component.Reading{}},
-		events: events.NewFakeRecorder(1000),
+		events: events.NewFakeRecorder(1000), owner: &fakeOwner{},
 	}
 	w.olm = &fakeOLM{journal: w.journal, held: gate.Publication{Mode: v1alpha1.OLMModeV0, Name: "platform.v1.0.0", ResourceVersion: "0"}}
 	base, err := client.NewWithWatch(cluster.config, client.Options{Scheme: cluster.scheme})
@@ -208,8 +218,8 @@ func newWorld(t *testing.T) *world {
 // restart makes a new reconciler, as a new process would; what OLM holds stays.
 func (w *world) restart() {
 	w.reconciler = New(Config{
-		Client: w.client, Live: w.client, LiveComponents: w.live, Watch: w.memory, Probes: plain{}, Publisher: w.olm,
-		Events: w.events, Clock: w.clock, Log: logr.Discard(), Namespace: w.namespace, OperatorVersion: "1.0.0",
+		Client: w.client, Live: w.client, LiveComponents: w.live, Watch: w.memory, Probes: plain{}, Publisher: w.olm, Owner: w.owner,
+		Metrics: NewMetrics(prometheus.NewRegistry()), Events: w.events, Clock: w.clock, Log: logr.Discard(), Namespace: w.namespace, OperatorVersion: "1.0.0",
 	})
 }
 
