@@ -207,6 +207,8 @@ func publishedCondition(r Report) metav1.Condition {
 	case held.Override != "":
 		c.Reason = v1alpha1.ReasonOverridden
 		c.Message = fmt.Sprintf("an administrator's override Upgradeable=%s in OperatorCondition %s outranks this decision", held.Override, held.Name)
+	case held.Refusal != "" && !acknowledges(held, r.Told):
+		c.Reason, c.Message = held.Refusal, "OLM could not be told: "+held.RefusalDetail
 	case !acknowledges(held, r.Told) || r.Told.Open && !r.Decision.Open:
 		c.Reason, c.Message = v1alpha1.ReasonAwaitingAcknowledgement, "OLM has not acknowledged this decision yet"
 	case r.Decision.Open && !r.Told.Open:

@@ -37,6 +37,11 @@ type Publication struct {
 	Problem string
 	// Detail explains Problem in stable words.
 	Detail string
+	// Refusal says why the last write failed, as a reason like those of Problem;
+	// empty once the OperatorCondition holds what it is to hold. RefusalDetail
+	// explains it in stable words.
+	Refusal       string
+	RefusalDetail string
 	// Entry is the Upgradeable entry of spec.conditions; nil when there is none,
 	// and also when there are several or it cannot be used.
 	Entry *Announcement

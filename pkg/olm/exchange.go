@@ -39,6 +39,9 @@ func (p *Publisher) unreadable(err error) {
 			Problem: reason,
 			Detail:  detail,
 			Frozen:  s.publication.Frozen,
+
+			Refusal:       s.publication.Refusal,
+			RefusalDetail: s.publication.RefusalDetail,
 		}
 	})
 }
@@ -59,6 +62,8 @@ func (p *Publisher) learn(d document) {
 			Acknowledged:    acknowledged,
 			Override:        d.override(),
 			Frozen:          s.publication.Frozen,
+			Refusal:         s.publication.Refusal,
+			RefusalDetail:   s.publication.RefusalDetail,
 		}
 		s.acknowledged = s.acknowledged || acknowledged
 		s.deployments = d.deployments()
@@ -149,11 +154,11 @@ func (p *Publisher) write(ctx context.Context, a gate.Announcement) error {
 	}
 	p.memory.sent = &a
 	d, err := p.store.patch(ctx, body)
-	p.wakeLoop()
 	if err != nil {
 		p.failed(err, a, last.object.GetResourceVersion())
 		return err
 	}
+	p.wakeLoop()
 	p.memory.doubt, p.memory.foreign = nil, ""
 	p.settle(a)
 	p.learn(d)
@@ -168,7 +173,7 @@ func (p *Publisher) settle(a gate.Announcement) {
 	if p.memory.announced != nil {
 		p.memory.held = &a
 	}
-	p.show(func(s *shown) { s.refusal = "" })
+	p.show(func(s *shown) { s.publication.Refusal, s.publication.RefusalDetail = "", "" })
 }
 
 func (p *Publisher) failed(err error, a gate.Announcement, resourceVersion string) {
@@ -182,8 +187,8 @@ func (p *Publisher) failed(err error, a gate.Announcement, resourceVersion strin
 	if apierrors.IsNotFound(err) {
 		p.unreadable(err)
 	}
-	_, detail := p.store.problem(err)
-	p.show(func(s *shown) { s.refusal = detail })
+	reason, detail := p.store.problem(err)
+	p.show(func(s *shown) { s.publication.Refusal, s.publication.RefusalDetail = reason, detail })
 }
 
 // permitted is the freeze check. If it cannot be made, opening is refused, and
@@ -235,8 +240,8 @@ func (p *Publisher) report(before, after shown) {
 	if was.Problem == "" && is.Problem == "" && was.Override != is.Override {
 		log.Info("an administrator's override changed", "from", was.Override, "to", is.Override)
 	}
-	if after.refusal != "" && before.refusal != after.refusal {
-		log.Info("could not tell OLM", "detail", after.refusal)
+	if is.Refusal != "" && was.RefusalDetail != is.RefusalDetail {
+		log.Info("could not tell OLM", "reason", is.Refusal, "detail", is.RefusalDetail)
 	}
 }
 

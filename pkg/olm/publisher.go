@@ -104,8 +104,6 @@ type shown struct {
 	lastRead     time.Time
 	acknowledged bool
 	deployments  []string
-	// refusal is why the last write failed; empty after a success.
-	refusal string
 }
 
 // memory is what one operation leaves to the next; guarded by Publisher.turn.
@@ -256,6 +254,8 @@ func (p *Publisher) Open(ctx context.Context, a gate.Announcement, resourceVersi
 	}
 	defer p.release()
 	if err := p.open(ctx, a, resourceVersion); err != nil {
+		// It may have had its effect all the same: look soon.
+		p.wakeLoop()
 		return fmt.Errorf("opening the gate at OLM: %w", err)
 	}
 	return nil

@@ -49,8 +49,8 @@ func (p *Publisher) unacknowledged(s shown) string {
 		return publication.Problem + after(publication.Detail)
 	case publication.Problem != "":
 		return "cannot read what OLM holds" + after(publication.Detail)
-	case s.refusal != "":
-		return "cannot tell OLM anything" + after(s.refusal)
+	case publication.Refusal != "":
+		return "cannot tell OLM anything" + after(publication.RefusalDetail)
 	case publication.ResourceVersion == "":
 		return fmt.Sprintf("OperatorCondition %s has not been read yet", p.store.key)
 	case publication.Entry == nil:

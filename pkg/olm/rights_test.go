@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/upgrade-gate/upgrade-gate/api/v1alpha1"
 	"github.com/upgrade-gate/upgrade-gate/pkg/olm"
@@ -117,7 +118,8 @@ func TestTheDoubleCopiesNothingWhileADeploymentIsMissing(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() { done <- olmdouble.Run(ctx, admin, f.namespace) }()
-			f.eventually(func() bool { return f.admin.Get(f.Context(), f.key(), &rbacv1.RoleBinding{}) == nil }, "it works")
+			f.served("a")
+			f.served("b")
 			allowed, _ := f.decision()
 			require.True(t, allowed, "OLM fails open before its first copy")
 			cancel()
@@ -126,6 +128,18 @@ func TestTheDoubleCopiesNothingWhileADeploymentIsMissing(t *testing.T) {
 			require.False(t, found)
 		})
 	}
+}
+
+// served waits until the double has got to an OperatorCondition that comes after
+// all others.
+func (f *fixture) served(name string) {
+	f.Helper()
+	later := &apiv2.OperatorCondition{ObjectMeta: metav1.ObjectMeta{Namespace: f.namespace, Name: "later-" + name}}
+	later.Spec.Conditions = []metav1.Condition{{Type: "X", Status: "True", Reason: "X", LastTransitionTime: metav1.Now()}}
+	f.create(later)
+	f.eventually(func() bool {
+		return f.admin.Get(f.Context(), client.ObjectKeyFromObject(later), later) == nil && len(later.Status.Conditions) > 0
+	}, "the double works")
 }
 
 // discovered is what an API server serves: kinds by group and version.

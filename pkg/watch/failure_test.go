@@ -123,3 +123,34 @@ func TestAWatchIsAsNarrowAsItsObjectsAllow(t *testing.T) {
 	require.Equal(t, "", scope(map[types.NamespacedName]bool{key("a"): true, key("b"): true, key("c"): true}))
 	require.Equal(t, "", scope(map[types.NamespacedName]bool{key(""): true}))
 }
+
+func TestAnObjectWantedWholeByOneIsReadWhole(t *testing.T) {
+	gvk := schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "Widget"}
+	part := component.Target{GVK: gvk, Namespace: "prod", Name: "x"}
+	whole, other := part, part
+	whole.Whole, other.Name = true, "y"
+	for range 50 { // the order of targets is random
+		s := newSession(New(Config{}), gvk, targetSet{part: {}, whole: {}, other: {}})
+		keys, f := s.locate(placement{namespaced: true})
+		require.Nil(t, f)
+		require.Equal(t, map[types.NamespacedName]bool{{Namespace: "prod", Name: "x"}: true, {Namespace: "prod", Name: "y"}: false}, keys)
+	}
+}
+
+func TestAKindThatWasReplacedIsReadAnew(t *testing.T) {
+	gvk := schema.GroupVersionKind{Group: "test.example.com", Version: "v1", Kind: "Widget"}
+	target := component.Target{GVK: gvk, DefaultNamespace: "prod", Name: "x"}
+	m := New(Config{})
+	s := newSession(m, gvk, targetSet{target: {}})
+	m.kinds[gvk] = &kind{serving: s}
+	keys, f := s.locate(placement{namespaced: true})
+	require.Nil(t, f)
+	require.Contains(t, keys, types.NamespacedName{Namespace: "prod", Name: "x"})
+	s.watching(true)
+	s.listed(map[types.NamespacedName]*component.Snapshot{{Namespace: "prod", Name: "x"}: {UID: "u"}})
+	require.Equal(t, component.AccessFound, s.read(target).Access)
+
+	_, f = s.locate(placement{namespaced: false})
+	require.Nil(t, f)
+	require.Equal(t, component.Reading{}, s.read(target))
+}

@@ -29,8 +29,6 @@ type session struct {
 	targets targetSet
 	// cancel ends run. It is set when the session is launched.
 	cancel context.CancelFunc
-	// synced says that the objects have just been read; it never blocks.
-	synced chan struct{}
 
 	// The rest is guarded by manager.mu.
 
@@ -50,7 +48,7 @@ type session struct {
 }
 
 func newSession(m *Manager, gvk schema.GroupVersionKind, targets targetSet) *session {
-	return &session{manager: m, gvk: gvk, targets: targets, synced: make(chan struct{}, 1)}
+	return &session{manager: m, gvk: gvk, targets: targets}
 }
 
 // retire ends a session; whatever it still delivers is ignored. manager.mu is
@@ -84,8 +82,8 @@ func (s *session) read(target component.Target) component.Reading {
 }
 
 // run is the session's life: attempts one after the other, with pauses, and a
-// deadline by which one has to succeed. It returns when ctx has ended and
-// nothing of the session runs any more.
+// deadline by which one has to succeed; it means nothing once one has, until it
+// is set anew. run returns when ctx has ended and no attempt is under way.
 func (s *session) run(ctx context.Context) {
 	cfg := s.manager.cfg
 	deadline := cfg.Clock.NewTimer(cfg.SyncTimeout)
@@ -100,10 +98,6 @@ func (s *session) run(ctx context.Context) {
 				<-ended
 			}
 			return
-		case <-s.synced:
-			if !s.isLost() {
-				deadline.Stop()
-			}
 		case <-deadline.C():
 			s.expire()
 		case f := <-ended:
@@ -238,10 +232,6 @@ func (s *session) commit(found map[types.NamespacedName]*component.Snapshot) {
 		s.objects, s.lost = found, nil
 		return changed
 	}, component.AccessFound, "", nil)
-	select {
-	case s.synced <- struct{}{}:
-	default:
-	}
 }
 
 // put takes one changed object; nil when it is gone.
@@ -279,12 +269,6 @@ func (s *session) ended(f *failure) bool {
 		s.fail(f)
 	}
 	return newly
-}
-
-func (s *session) isLost() bool {
-	s.manager.mu.RLock()
-	defer s.manager.mu.RUnlock()
-	return s.lost != nil
 }
 
 // expire gives up waiting, for the first read or for a lost watch.

@@ -67,7 +67,8 @@ func (r *Reconciler) close(ctx context.Context, p *pass) error {
 	if held.Frozen {
 		return errFrozen
 	}
-	if told != nil && held.Problem != "" {
+	announced := told == nil && held.Problem == ""
+	if told != nil && (held.Problem != "" || held.Refusal != "") {
 		// The status shows it, and the publisher goes on trying by itself and
 		// wakes us when it succeeds.
 		r.Log.V(1).Info("OLM could not be told", "error", told.Error())
@@ -75,7 +76,7 @@ func (r *Reconciler) close(ctx context.Context, p *pass) error {
 	}
 	written := r.writeStatuses(ctx, p)
 	released := error(nil)
-	if held.Problem == "" && told == nil && written == nil {
+	if announced && written == nil {
 		released = r.release(ctx, p)
 	}
 	return errors.Join(told, written, released)

@@ -106,13 +106,21 @@ func TestADeletedGateIsClosedUntilItIsGone(t *testing.T) {
 }
 
 func TestADeletedGateStaysWhileOLMCannotBeTold(t *testing.T) {
-	w := opened(t)
-	require.NoError(t, w.client.Delete(t.Context(), w.stored("platform")))
-	w.olm.failClose = errors.New("forbidden")
-	w.olm.held.Problem, w.olm.held.Detail = v1alpha1.ReasonForbidden, "no right"
-	w.pass()
-	require.Contains(t, w.stored("platform").Finalizers, v1alpha1.GateFinalizer)
-	require.Equal(t, "False Forbidden", w.condition("platform", v1alpha1.ConditionPublished))
+	cases := map[string]gate.Publication{
+		"because it cannot be read":    {Mode: v1alpha1.OLMModeV0, Problem: v1alpha1.ReasonForbidden},
+		"because it cannot be written": {Mode: v1alpha1.OLMModeV0, Refusal: v1alpha1.ReasonForbidden},
+	}
+	for name, held := range cases {
+		t.Run(name, func(t *testing.T) {
+			w := opened(t)
+			require.NoError(t, w.client.Delete(t.Context(), w.stored("platform")))
+			w.olm.failClose = errors.New("forbidden")
+			w.olm.held = held
+			w.pass()
+			require.Contains(t, w.stored("platform").Finalizers, v1alpha1.GateFinalizer)
+			require.Equal(t, "False Forbidden", w.condition("platform", v1alpha1.ConditionPublished))
+		})
+	}
 }
 
 func TestWhoCannotBeToldIsShown(t *testing.T) {
@@ -125,6 +133,7 @@ func TestWhoCannotBeToldIsShown(t *testing.T) {
 		"nobody found out":           {gate.Publication{}, "Unknown Initializing"},
 		"no right to publish":        {gate.Publication{Mode: v1alpha1.OLMModeV0, Problem: v1alpha1.ReasonForbidden}, "False Forbidden"},
 		"no such OperatorCondition":  {gate.Publication{Mode: v1alpha1.OLMModeV0, Problem: v1alpha1.ReasonOperatorConditionNotFound}, "False OperatorConditionNotFound"},
+		"the write is refused":       {gate.Publication{Mode: v1alpha1.OLMModeV0, Refusal: v1alpha1.ReasonPublishFailed}, "False PublishFailed"},
 		"the API server is not well": {gate.Publication{Mode: v1alpha1.OLMModeV0, Problem: v1alpha1.ReasonPublishFailed}, "Unknown PublishFailed"},
 	}
 	for name, c := range cases {
@@ -134,7 +143,7 @@ func TestWhoCannotBeToldIsShown(t *testing.T) {
 			w.gate("platform", 0, "a")
 			w.both("a", stale())
 			w.olm.failClose = errors.New("cannot")
-			if c.held.Problem == "" {
+			if c.held.Problem+c.held.Refusal == "" {
 				w.olm.failClose = nil
 			}
 			w.pass()
