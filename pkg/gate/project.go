@@ -210,7 +210,7 @@ func publishedCondition(r Report) metav1.Condition {
 	case held.Refusal != "" && !acknowledges(held, r.Told):
 		c.Reason, c.Message = held.Refusal, "OLM could not be told: "+held.RefusalDetail
 	case !acknowledges(held, r.Told) || r.Told.Open && !r.Decision.Open:
-		c.Reason, c.Message = v1alpha1.ReasonAwaitingAcknowledgement, "OLM has not acknowledged this decision yet"
+		c.Reason, c.Message = v1alpha1.ReasonAwaitingAcknowledgement, "OLM has not acknowledged this decision yet; if it stays so, OLM is down, or a Deployment that the CSV lists is missing or lacks the label olm.managed=true"
 	case r.Decision.Open && !r.Told.Open:
 		c.Reason, c.Message = v1alpha1.ReasonHeldByAnotherGate, "another gate of this namespace is closed, so OLM is told Upgradeable=False"
 	default:

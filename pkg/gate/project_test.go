@@ -183,7 +183,7 @@ func TestProjectPublished(t *testing.T) {
 	mode := func(m v1alpha1.OLMMode) gate.Report {
 		return change(open, func(r *gate.Report) { r.Held = gate.Publication{Mode: m} })
 	}
-	const awaiting = "OLM has not acknowledged this decision yet"
+	const awaiting = "OLM has not acknowledged this decision yet; if it stays so, OLM is down, or a Deployment that the CSV lists is missing or lacks the label olm.managed=true"
 	for name, c := range map[string]struct {
 		report  gate.Report
 		status  metav1.ConditionStatus

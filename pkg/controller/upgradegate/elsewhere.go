@@ -13,13 +13,15 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/upgrade-gate/upgrade-gate/api/v1alpha1"
 	"github.com/upgrade-gate/upgrade-gate/pkg/conditions"
 )
 
 // Elsewhere tells the owners of gates outside the operator's namespace that
-// their gates have no effect. It does nothing else with them, and nothing at all
+// their gates have no effect. A gate that another operator honours, which shows by
+// its finalizer, is left alone. It does nothing else with them, and nothing at all
 // unless the operator was given the rights to list, watch and update the status
 // of gates in the whole cluster.
 type Elsewhere struct {
@@ -81,6 +83,10 @@ func (e *Elsewhere) allowed(ctx context.Context) (bool, error) {
 func (e *Elsewhere) notice(ctx context.Context, o any) {
 	found, ok := o.(*v1alpha1.UpgradeGate)
 	if !ok || found.Namespace == e.Namespace {
+		return
+	}
+	if controllerutil.ContainsFinalizer(found, v1alpha1.GateFinalizer) {
+		// Another operator, of another product, honours it.
 		return
 	}
 	object := found.DeepCopy()

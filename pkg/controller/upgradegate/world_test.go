@@ -202,7 +202,7 @@ func newWorld(t *testing.T) *world {
 			}
 			status := meta.FindStatusCondition(o.(*v1alpha1.UpgradeGate).Status.Conditions, v1alpha1.ConditionUpgradeable)
 			err := c.SubResource(sub).Update(ctx, o, opts...)
-			if err == nil {
+			if err == nil && status != nil {
 				w.journal.note("status %s %s", status.Status, status.Reason)
 			}
 			return err
