@@ -49,8 +49,8 @@ type UpgradeGateList struct {
 	Items           []UpgradeGate `json:"items"`
 }
 
-// UpgradeGateSpec is what a user asks of a gate. The zero value has no component
-// and is open with reason NoComponents.
+// UpgradeGateSpec is what a user asks of a gate. The zero value is invalid, and so
+// closed: a list of components that is misspelt must not open the gate.
 type UpgradeGateSpec struct {
 	// minReadySeconds is how many seconds all required components must stay
 	// ready before the gate opens. Closing is never delayed. 0 opens at once.
@@ -66,12 +66,12 @@ type UpgradeGateSpec struct {
 	Hold *Hold `json:"hold,omitempty"`
 
 	// components are what must be ready, in the order in which status shows
-	// them. An empty list is open with reason NoComponents.
-	// +optional
+	// them. It must be given; an empty list is open with reason NoComponents.
+	// +required
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=500
-	Components []Component `json:"components,omitempty"`
+	Components []Component `json:"components"`
 }
 
 // Hold keeps a gate closed by hand.

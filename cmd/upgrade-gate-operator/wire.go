@@ -111,7 +111,7 @@ func wire(ctx context.Context, o *options, m manager.Manager, log logr.Logger) e
 	publisher, err := olm.NewPublisher(olm.Config{
 		Mode: mode, Client: direct, Namespace: o.namespace, Name: o.operatorCondition, Owner: owner,
 		Changed:      wake,
-		ForeignWrite: func(found gate.Announcement) { reconciler.ForeignWrite(ctx, found) },
+		ForeignWrite: func(found gate.Announcement) { go reconciler.ForeignWrite(ctx, found) },
 		Log:          log,
 	})
 	if err != nil {

@@ -48,3 +48,37 @@ func Truncate(s string, limit int) string {
 	}
 	return s
 }
+
+// TruncateEncoded cuts s, on a character boundary, so that it takes at most limit
+// bytes as a JSON string without its quotes; encoding/json writes <, > and & in
+// six bytes each.
+func TruncateEncoded(s string, limit int) string {
+	const ellipsis = "…"
+	size, cut := 0, 0
+	for i, r := range s {
+		if size+len(ellipsis) <= limit {
+			cut = i
+		}
+		size += encodedSize(r)
+	}
+	if size <= limit {
+		return s
+	}
+	if limit < len(ellipsis) {
+		return ""
+	}
+	return s[:cut] + ellipsis
+}
+
+func encodedSize(r rune) int {
+	switch r {
+	case '<', '>', '&', '\u2028', '\u2029':
+		return 6
+	case '"', '\\':
+		return 2
+	}
+	if unicode.IsControl(r) {
+		return 6
+	}
+	return utf8.RuneLen(r)
+}

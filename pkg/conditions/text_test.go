@@ -63,3 +63,25 @@ func TestLineOfHugeTextIsCutOnCharacters(t *testing.T) {
 		require.NotContains(t, got, "\uFFFD", unit)
 	}
 }
+
+func TestTruncateEncodedCountsWhatJSONWrites(t *testing.T) {
+	cases := map[string]struct {
+		in    string
+		limit int
+		want  string
+	}{
+		"what fits is kept":                      {"abc", 3, "abc"},
+		"an ellipsis takes three bytes":          {"abcdef", 5, "ab…"},
+		"an angle bracket takes six":             {"<<<", 12, "<…"},
+		"a quotation mark takes two":             {`""""`, 7, `""…`},
+		"a character is not cut":                 {"障障障", 8, "障…"},
+		"nothing fits into less than the mark":   {"abc", 2, ""},
+		"a text that fills the space exactly":    {"<a", 7, "<a"},
+		"an empty text is empty at every length": {"", 0, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, c.want, conditions.TruncateEncoded(c.in, c.limit))
+		})
+	}
+}

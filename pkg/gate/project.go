@@ -219,6 +219,10 @@ func publishedCondition(r Report) metav1.Condition {
 	return c
 }
 
+// messageSpace is how many bytes all messages of components may take together: a
+// status that outgrows the 1.5 MiB which etcd takes would never be written again.
+const messageSpace = 512 * 1024
+
 func projectComponents(previous []v1alpha1.ComponentStatus, assessments []component.Assessment, now metav1.Time) []v1alpha1.ComponentStatus {
 	before := make(map[string]v1alpha1.ComponentStatus, len(previous))
 	for _, p := range previous {
@@ -227,7 +231,7 @@ func projectComponents(previous []v1alpha1.ComponentStatus, assessments []compon
 	var list []v1alpha1.ComponentStatus
 	for _, a := range assessments {
 		s := v1alpha1.ComponentStatus{
-			Name: a.Name, Ready: a.Ready, Reason: a.Reason, Message: a.Message(), Object: a.Object,
+			Name: a.Name, Ready: a.Ready, Reason: a.Reason, Message: conditions.TruncateEncoded(a.Message(), messageSpace/len(assessments)), Object: a.Object,
 			Generation: a.Generation, ObservedGeneration: a.ObservedGeneration,
 			Optional: a.Optional, Proof: a.Proof, LastTransitionTime: now,
 		}

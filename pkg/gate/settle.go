@@ -38,6 +38,15 @@ func (s Settle) Next(assessments []component.Assessment, now time.Time) Settle {
 	return next
 }
 
+// Kept is the assessment of a component as it was when it was last seen ready; a
+// itself if it never was. It is for components that could not be read this time.
+func (s Settle) Kept(a component.Assessment) component.Assessment {
+	if entry, known := s.since[a.Name]; known {
+		a.Ready, a.UID = metav1.ConditionTrue, entry.uid
+	}
+	return a
+}
+
 // ReadyFor is how long, at now, every remembered component has been ready; 0
 // when none is remembered.
 func (s Settle) ReadyFor(now time.Time) time.Duration {

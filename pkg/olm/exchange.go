@@ -30,7 +30,7 @@ func (p *Publisher) look(ctx context.Context) error {
 
 // unreadable forgets what was read: what OLM holds is not known any more.
 func (p *Publisher) unreadable(err error) {
-	p.memory.last = nil
+	p.memory.last, p.memory.troubled = nil, true
 	reason, detail := p.store.problem(err)
 	p.show(func(s *shown) {
 		s.publication = gate.Publication{
@@ -50,6 +50,7 @@ func (p *Publisher) unreadable(err error) {
 func (p *Publisher) learn(d document) {
 	p.settleDoubt(d)
 	p.noteForeign(d)
+	p.forgive(d)
 	p.memory.last, p.memory.uid = &d, d.object.GetUID()
 	entry := d.entry()
 	acknowledged := d.acknowledged(entry)
@@ -81,6 +82,24 @@ func (p *Publisher) settleDoubt(d document) {
 		p.memory.announced, p.memory.held = &doubt.announcement, &doubt.announcement
 	}
 	p.memory.doubt = nil
+}
+
+// forgive ends a Refusal once the object holds what was refused: the write had its
+// effect although it got no answer, or another replica was faster. A process that
+// has announced nothing asks for no more than that something is said.
+func (p *Publisher) forgive(d document) {
+	refused := p.memory.refused
+	if refused == nil {
+		return
+	}
+	if d.says(*refused) || p.memory.announced == nil && len(d.upgradeable()) > 0 {
+		p.accepted()
+	}
+}
+
+func (p *Publisher) accepted() {
+	p.memory.refused = nil
+	p.show(func(s *shown) { s.publication.Refusal, s.publication.RefusalDetail = "", "" })
 }
 
 // noteForeign reports what somebody else made of our entry, once. An object that
@@ -173,7 +192,7 @@ func (p *Publisher) settle(a gate.Announcement) {
 	if p.memory.announced != nil {
 		p.memory.held = &a
 	}
-	p.show(func(s *shown) { s.publication.Refusal, s.publication.RefusalDetail = "", "" })
+	p.accepted()
 }
 
 func (p *Publisher) failed(err error, a gate.Announcement, resourceVersion string) {
@@ -187,6 +206,7 @@ func (p *Publisher) failed(err error, a gate.Announcement, resourceVersion strin
 	if apierrors.IsNotFound(err) {
 		p.unreadable(err)
 	}
+	p.memory.refused = &a
 	reason, detail := p.store.problem(err)
 	p.show(func(s *shown) { s.publication.Refusal, s.publication.RefusalDetail = reason, detail })
 }

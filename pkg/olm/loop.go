@@ -64,8 +64,8 @@ func (p *Publisher) Start(ctx context.Context) error {
 	return p.part(ctx)
 }
 
-// step reads and repairs. unproven is true when the controller must prove anew
-// what it announced open.
+// step reads and repairs. unproven is true when the controller must look again: to
+// prove anew what it announced open, or because a trouble is over.
 func (p *Publisher) step(ctx context.Context) (unproven bool, err error) {
 	if err := p.take(ctx); err != nil {
 		return false, err
@@ -76,7 +76,8 @@ func (p *Publisher) step(ctx context.Context) (unproven bool, err error) {
 	}
 	p.show(func(s *shown) { s.lastRead = p.config.Clock.Now() })
 	announced := p.memory.announced
-	unproven = announced != nil && announced.Open && !p.memory.last.says(*announced)
+	unproven = p.memory.troubled || announced != nil && announced.Open && !p.memory.last.says(*announced)
+	p.memory.troubled = false
 	if due := p.due(); due != nil {
 		err = frozenIsFine(p.write(ctx, *due))
 	}

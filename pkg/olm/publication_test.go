@@ -140,3 +140,46 @@ func TestProblemsOfReading(t *testing.T) {
 		})
 	}
 }
+
+func TestRefusal(t *testing.T) {
+	f := newFixture(t)
+	p := f.publisher(nil)
+	refusal := func() []string {
+		held, err := p.Refresh(t.Context())
+		require.NoError(t, err)
+		return []string{held.Refusal, held.RefusalDetail}
+	}
+	none := []string{"", ""}
+	f.operator.atPatch(func(context.Context, string, func() error) error { return forbidden })
+	require.Error(t, p.Close(t.Context(), closed("Held", "h")))
+	denied := []string{"Forbidden", f.expand("access to OperatorCondition NS/gate.v1.0.0 is denied")}
+	require.Equal(t, denied, refusal(), "a read does not make it good")
+	f.patch(one("True"))
+	require.Equal(t, denied, refusal(), "nor does what somebody else says")
+	f.operator.atPatch(nil)
+	require.NoError(t, p.Close(t.Context(), closed("Held", "h")))
+	require.Equal(t, none, refusal(), "a write does")
+	f.operator.atPatch(func(_ context.Context, _ string, patch func() error) error {
+		return errors.Join(patch(), context.DeadlineExceeded)
+	})
+	require.Error(t, p.Close(t.Context(), closed("Held", "again")))
+	require.Equal(t, "PublishFailed", p.Publication().Refusal)
+	require.Equal(t, none, refusal(), "and so does a write that got no answer, once it is seen")
+	held := p.Publication()
+	f.operator.atPatch(func(context.Context, string, func() error) error { return forbidden })
+	require.Error(t, p.Open(t.Context(), opened("m"), held.ResourceVersion))
+	require.Equal(t, denied, refusal(), "an opening that is refused stays refused")
+	require.NoError(t, p.Close(t.Context(), closed("Held", "again")))
+	require.Equal(t, none, refusal(), "until it is not wanted any more")
+}
+
+func TestAStandbyWhoseFirstWriteIsRefusedIsContentWithAnothers(t *testing.T) {
+	f := newFixture(t)
+	f.operator.atPatch(func(context.Context, string, func() error) error { return forbidden })
+	w := f.watch(nil)
+	f.idle(w)
+	require.Equal(t, "Forbidden", w.Publication().Refusal)
+	f.patch(one("False"))
+	f.rounds(w, 1)
+	require.Empty(t, w.Publication().Refusal)
+}

@@ -118,7 +118,12 @@ type memory struct {
 	// sent is the last announcement that was sent, with whatever outcome, and
 	// held is the last one of this process that the object is known to have held.
 	sent, held *gate.Announcement
-	doubt      *doubt
+	// refused is what could not be written; nil once that does not matter.
+	refused *gate.Announcement
+	doubt   *doubt
+	// troubled is set when the object could not be read. The controller may have
+	// seen that between two reads of the loop, and waits to hear that it is over.
+	troubled bool
 	// foreign is the foreign content that was last reported.
 	foreign  string
 	stopping bool

@@ -1,6 +1,7 @@
 package watch_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -152,6 +153,8 @@ func TestALostWatchServesWhatItKnewForAWhile(t *testing.T) {
 		require.Eventually(t, func() bool { return h.calls.Load() == 2 }, patience, tick)
 	})
 
+	// However long a watch has been fine, the time begins when it is lost.
+	h.clock.Step(time.Hour)
 	known := h.Read(t.Context(), target).Snapshot
 	w.breakWith(answers(503, "ServiceUnavailable"))
 	require.Eventually(t, func() bool {
@@ -169,4 +172,32 @@ func TestALostWatchServesWhatItKnewForAWhile(t *testing.T) {
 
 	w.mend()
 	require.Same(t, known, h.becomes(target, component.AccessFound).Snapshot)
+}
+
+func TestAWithdrawnRightToWatchClosesForGood(t *testing.T) {
+	c := newCluster(t)
+	c.create("Gadget", "g")
+	config, w := through(plane.Config, "gadgets")
+	h := start(t, config, ages)
+	target := c.target("Gadget", "g")
+	h.Want([]component.Target{target})
+	h.becomes(target, component.AccessFound)
+
+	forbidden := answers(403, "Forbidden")
+	w.breakWith(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Query().Get("watch") == "true" {
+			return forbidden(r)
+		}
+		return w.inner.RoundTrip(r)
+	})
+	h.becomes(target, component.AccessForbidden)
+	seen := h.records(target)
+	_, refused := w.counts()
+	require.Eventually(t, func() bool {
+		h.clock.Step(time.Second)
+		_, now := w.counts()
+		return now >= refused+9
+	}, patience, tick)
+	require.NotContains(t, seen(), component.AccessFound, "a list without a watch was taken for knowledge")
+	require.Equal(t, component.AccessForbidden, h.access(target))
 }

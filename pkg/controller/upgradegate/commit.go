@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -67,7 +68,9 @@ func (r *Reconciler) close(ctx context.Context, p *pass) error {
 	if held.Frozen {
 		return errFrozen
 	}
-	announced := told == nil && held.Problem == ""
+	// An OperatorCondition that does not exist holds nothing, and nobody can ever
+	// be told: a gate that is being deleted must not wait for that.
+	announced := told == nil && held.Problem == "" || held.Problem == v1alpha1.ReasonOperatorConditionNotFound
 	if told != nil && (held.Problem != "" || held.Refusal != "") {
 		// The status shows it, and the publisher goes on trying by itself and
 		// wakes us when it succeeds.
@@ -79,7 +82,7 @@ func (r *Reconciler) close(ctx context.Context, p *pass) error {
 	if announced && written == nil {
 		released = r.release(ctx, p)
 	}
-	return errors.Join(told, written, released)
+	return join([]error{told, written, released})
 }
 
 // proven reports whether OLM holds this opening, and this process proved it for
@@ -106,8 +109,9 @@ func (p *pass) generations() map[types.UID]int64 {
 // open reads everything anew, from the API server, before it tells OLM.
 //
 // What OLM holds is read first: whoever writes to it after that makes the last
-// step fail. Each status is written under an optimistic lock, which proves that
-// the spec that was judged is still the newest.
+// step fail. Each status is written under an optimistic lock. Reading hundreds of
+// components takes a while, so the last look before OLM is told is at the gates
+// once more, and at what the watches have brought meanwhile.
 func (r *Reconciler) open(ctx context.Context, p *pass) error {
 	started := r.Clock.Now()
 	limited, cancel := context.WithTimeout(ctx, openingLimit)
@@ -131,9 +135,11 @@ func (r *Reconciler) open(ctx context.Context, p *pass) error {
 		return err
 	}
 	if r.Publisher.Publication().Problem != "" {
-		// Nobody can be told. The statuses say so; the publisher wakes us when
-		// that changes.
-		return nil
+		// Nobody can be told. The statuses say so.
+		return errUnconfirmed
+	}
+	if err := r.confirm(limited, live); err != nil {
+		return err
 	}
 	if r.Clock.Since(started) > openingLimit {
 		return errAgain
@@ -145,6 +151,24 @@ func (r *Reconciler) open(ctx context.Context, p *pass) error {
 	return nil
 }
 
+// confirm fails with errAgain when a gate has come, gone or changed since it was
+// judged live, or a watch knows by now of a component that is not ready.
+func (r *Reconciler) confirm(ctx context.Context, live *pass) error {
+	var list v1alpha1.UpgradeGateList
+	if err := r.Live.List(ctx, &list, client.InNamespace(r.Namespace)); err != nil {
+		return fmt.Errorf("listing UpgradeGates in namespace %s: %w", r.Namespace, err)
+	}
+	now := r.newPass(list.Items, r.Clock.Now())
+	if !maps.Equal(now.generations(), live.generations()) {
+		return errAgain
+	}
+	now.judge(ctx, r.Watch)
+	if !now.told.Open {
+		return errAgain
+	}
+	return nil
+}
+
 // judgeLive makes a pass from the API server alone.
 func (r *Reconciler) judgeLive(ctx context.Context) (*pass, error) {
 	var list v1alpha1.UpgradeGateList
@@ -152,6 +176,7 @@ func (r *Reconciler) judgeLive(ctx context.Context) (*pass, error) {
 		return nil, fmt.Errorf("listing UpgradeGates in namespace %s: %w", r.Namespace, err)
 	}
 	live := r.newPass(list.Items, r.Clock.Now())
+	live.live = true
 	live.judge(ctx, readAhead(ctx, live.targets(), r.LiveComponents))
 	return live, nil
 }
@@ -176,6 +201,7 @@ func (r *Reconciler) writeStatuses(ctx context.Context, p *pass) error {
 // join keeps a conflict recognisable among several errors of its kind: only when
 // all are conflicts is a new pass all that is needed.
 func join(problems []error) error {
+	problems = slices.DeleteFunc(problems, func(err error) bool { return err == nil })
 	for _, err := range problems {
 		if !apierrors.IsConflict(err) {
 			return errors.Join(problems...)
@@ -188,6 +214,9 @@ func join(problems []error) error {
 }
 
 func (r *Reconciler) writeStatus(ctx context.Context, p *pass, g *judged) error {
+	// A request that hangs must not keep the next closing waiting.
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
 	before := g.object.Status
 	after := gate.Project(before, p.report(g, r.Publisher.Publication(), r.OperatorVersion))
 	same := apiequality.Semantic.DeepEqual(before, after)
@@ -200,15 +229,21 @@ func (r *Reconciler) writeStatus(ctx context.Context, p *pass, g *judged) error 
 		}
 		return fmt.Errorf("finding out whether our Deployment is still ours: %w", err)
 	}
-	if err := r.addFinalizer(ctx, g.object); err != nil || same {
+	object := g.object.DeepCopy()
+	if err := r.addFinalizer(ctx, object); err != nil {
 		return err
 	}
-	g.object.Status = after
-	if err := r.Client.Status().Update(ctx, g.object); err != nil {
-		// A gate that is gone needs no status.
-		return client.IgnoreNotFound(err)
+	if !same {
+		object.Status = after
+		if err := r.Client.Status().Update(ctx, object); err != nil {
+			// A gate that is gone needs no status.
+			return client.IgnoreNotFound(err)
+		}
+		r.tell(object, before, after)
 	}
-	r.tell(g.object, before, after)
+	g.memory.written.note(g.object.ResourceVersion, object)
+	r.own.note(object)
+	g.object = object
 	return nil
 }
 
@@ -233,9 +268,10 @@ func (r *Reconciler) release(ctx context.Context, p *pass) error {
 		if g.object.DeletionTimestamp == nil || !controllerutil.ContainsFinalizer(g.object, v1alpha1.GateFinalizer) {
 			continue
 		}
-		base := g.object.DeepCopy()
-		controllerutil.RemoveFinalizer(g.object, v1alpha1.GateFinalizer)
-		err := r.Client.Patch(ctx, g.object, client.MergeFromWithOptions(base, client.MergeFromWithOptimisticLock{}))
+		object := g.object.DeepCopy()
+		controllerutil.RemoveFinalizer(object, v1alpha1.GateFinalizer)
+		r.own.forget(object)
+		err := r.Client.Patch(ctx, object, client.MergeFromWithOptions(g.object, client.MergeFromWithOptimisticLock{}))
 		if client.IgnoreNotFound(err) != nil {
 			problems = append(problems, fmt.Errorf("removing the finalizer of UpgradeGate %s: %w", g.object.Name, err))
 		}

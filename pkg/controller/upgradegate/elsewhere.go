@@ -40,10 +40,17 @@ func (e *Elsewhere) NeedLeaderElection() bool { return true }
 func (e *Elsewhere) Start(ctx context.Context) error {
 	allowed, err := e.allowed(ctx)
 	if err != nil || !allowed {
-		// A courtesy must not stop the operator.
 		e.Log.V(1).Info("gates in other namespaces are not looked at", "allowed", allowed, "error", fmt.Sprint(err))
 		return nil
 	}
+	if err := e.watch(ctx); err != nil {
+		// A courtesy must not stop the operator.
+		e.Log.Error(err, "gates in other namespaces are not looked at any more")
+	}
+	return nil
+}
+
+func (e *Elsewhere) watch(ctx context.Context) error {
 	gates, err := e.NewCache()
 	if err != nil {
 		return fmt.Errorf("making a cache of gates in all namespaces: %w", err)

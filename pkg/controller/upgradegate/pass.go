@@ -23,6 +23,7 @@ type memory struct {
 	prepared   []probe.Prepared
 	invalid    string
 	settle     gate.Settle
+	written    written
 }
 
 // judged is one gate in one pass.
@@ -44,18 +45,24 @@ type pass struct {
 	// inherit is set in the first complete evaluation of a process when OLM has
 	// already acknowledged True.
 	inherit bool
-	policy  gate.Policy
+	// live is set when the components were read from the API server.
+	live   bool
+	policy gate.Policy
 }
 
-// begin reads the gates from the cache and prepares what changed in them.
+// begin reads the gates from the cache and prepares what changed in them. They are
+// shared with the cache and not changed: a gate of 500 components is copied only
+// when it is written.
 func (r *Reconciler) begin(ctx context.Context) (*pass, error) {
 	var list v1alpha1.UpgradeGateList
-	if err := r.Client.List(ctx, &list, client.InNamespace(r.Namespace)); err != nil {
+	if err := r.Client.List(ctx, &list, client.InNamespace(r.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("listing UpgradeGates in namespace %s: %w", r.Namespace, err)
 	}
 	now := r.Clock.Now()
 	if r.start.IsZero() {
 		r.start = now
+	}
+	if held := r.Publisher.Publication(); !r.evaluated && (held.ResourceVersion == "" || held.Problem != "") {
 		// What OLM holds decides how the first evaluation ends. If it cannot be
 		// read, nothing is inherited, and closing goes on retrying.
 		if _, err := r.Publisher.Refresh(ctx); err != nil {
@@ -75,6 +82,7 @@ func (r *Reconciler) newPass(items []v1alpha1.UpgradeGate, now time.Time) *pass 
 		object := &items[i]
 		m := r.remember(object)
 		known[object.UID] = m
+		object = m.written.newest(object)
 		p.gates = append(p.gates, &judged{object: object, generation: object.Generation, memory: m})
 	}
 	r.memory = known
@@ -92,6 +100,10 @@ func (r *Reconciler) remember(object *v1alpha1.UpgradeGate) *memory {
 		return m
 	}
 	m.generation, m.invalid = object.Generation, ""
+	if object.Spec.Components == nil {
+		m.invalid = fmt.Sprintf("UpgradeGate %s: spec.components is missing: list the components, or [] for none", object.Name)
+		return m
+	}
 	prepared, problems := r.Probes.Prepare(object.Spec.Components, r.Namespace)
 	m.prepared = prepared
 	if err := problems.ToAggregate(); err != nil {
@@ -158,11 +170,28 @@ func (p *pass) decide(g *judged) {
 		if p.inherit && p.wouldOpen(g) {
 			g.memory.settle = gate.Settled(g.input.Assessments, p.now)
 		} else {
-			g.memory.settle = g.memory.settle.Next(g.input.Assessments, p.now)
+			g.memory.settle = g.memory.settle.Next(p.seen(g), p.now)
 		}
 		g.input.ReadyFor = g.memory.settle.ReadyFor(p.now)
 	}
 	g.decision = gate.Decide(g.input)
+}
+
+// seen are the assessments that tell how long components have been ready. A live
+// read that failed says nothing about that: it keeps the gate closed, and what the
+// watch knows still counts.
+func (p *pass) seen(g *judged) []component.Assessment {
+	if !p.live {
+		return g.input.Assessments
+	}
+	seen := slices.Clone(g.input.Assessments)
+	for i, a := range seen {
+		switch a.Reason {
+		case v1alpha1.ReasonForbidden, v1alpha1.ReasonProbeFailed, v1alpha1.ReasonProbeTimedOut:
+			seen[i] = g.memory.settle.Kept(a)
+		}
+	}
+	return seen
 }
 
 // wouldOpen reports whether the gate is open but for the settle window.

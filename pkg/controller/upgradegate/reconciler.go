@@ -10,6 +10,7 @@ package upgradegate
 import (
 	"context"
 	"errors"
+	"maps"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -36,6 +37,8 @@ const (
 	// telling OLM: evidence older than that is read anew. It also ends the
 	// opening of a process that was paused in the middle of it.
 	openingLimit = 15 * time.Second
+	// writeLimit bounds the writes to one gate.
+	writeLimit = 5 * time.Second
 	// proofLifetime is how long an opening counts before everything is read live
 	// again.
 	proofLifetime = 10 * time.Minute
@@ -100,12 +103,15 @@ type Config struct {
 type Reconciler struct {
 	Config
 	memory map[types.UID]*memory
+	// wanted are the gates whose components are watched, by generation.
+	wanted map[types.UID]int64
 	// start is when this process became leader and made its first pass.
 	start time.Time
 	// evaluated is set after the first complete evaluation.
 	evaluated bool
 	proof     proof
 	wake      wake
+	own       ownWrites
 	deadline  deadline
 }
 
@@ -121,10 +127,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, _ reconcile.Request) (reconc
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	r.Watch.Want(pass.targets())
+	if generations := pass.generations(); !maps.Equal(generations, r.wanted) {
+		r.Watch.Want(pass.targets())
+		r.wanted = generations
+	}
 	pass.judge(ctx, r.Watch)
 	if r.holdsBack(pass) {
-		return reconcile.Result{RequeueAfter: startGrace - pass.now.Sub(r.start)}, nil
+		return reconcile.Result{RequeueAfter: min(r.patience(), startGrace-pass.now.Sub(r.start))}, nil
 	}
 	err = r.commit(ctx, pass)
 	switch {
@@ -156,15 +165,27 @@ var (
 )
 
 // holdsBack reports whether this pass must not speak yet. A new leader leaves
-// alone what OLM holds until it has read every component once, for startGrace at
-// most, unless it already knows of a reason to close what is open: half of the
-// components would only make a message that is wrong a moment later.
+// alone what OLM holds until it has read that, and every component, once, for
+// startGrace at most, unless it already knows of a reason to close what is open:
+// half of the components would only make a message that is wrong a moment later.
 func (r *Reconciler) holdsBack(p *pass) bool {
-	if r.evaluated || p.complete() || p.now.Sub(r.start) >= startGrace {
+	if r.evaluated || p.now.Sub(r.start) >= startGrace {
 		return false
 	}
 	held := r.Publisher.Publication()
-	return !p.bad() || held.Entry != nil && !held.Entry.Open
+	if held.Problem == v1alpha1.ReasonPublishFailed {
+		return !p.bad()
+	}
+	return !p.complete() && (!p.bad() || held.Entry != nil && !held.Entry.Open)
+}
+
+// patience is how soon a pass that was held back is made anew although nothing
+// wakes it.
+func (r *Reconciler) patience() time.Duration {
+	if r.Publisher.Publication().Problem != "" {
+		return time.Second
+	}
+	return startGrace
 }
 
 // next is when a pass is due although nothing wakes it.
@@ -175,10 +196,8 @@ func (r *Reconciler) next(p *pass) time.Duration {
 			soonest = after
 		}
 	}
-	if p.told.Open {
-		if left := proofLifetime - r.Clock.Since(r.proof.at); left > 0 && left < soonest {
-			soonest = left
-		}
+	if p.told.Open && !r.proof.at.IsZero() {
+		soonest = min(soonest, max(again, proofLifetime-r.Clock.Since(r.proof.at)))
 	}
 	return soonest
 }

@@ -8,8 +8,10 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -50,7 +52,10 @@ func (r *Reconciler) SetupWithManager(m manager.Manager) error {
 		return err
 	}
 	everyGate := func(context.Context, *v1alpha1.UpgradeGate) []reconcile.Request { return []reconcile.Request{{}} }
-	kind := source.Kind(m.GetCache(), &v1alpha1.UpgradeGate{}, handler.TypedEnqueueRequestsFromMapFunc(everyGate))
+	kind := source.Kind(m.GetCache(), &v1alpha1.UpgradeGate{}, handler.TypedEnqueueRequestsFromMapFunc(everyGate),
+		predicate.TypedFuncs[*v1alpha1.UpgradeGate]{UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.UpgradeGate]) bool {
+			return !r.own.made(e.ObjectNew)
+		}})
 	if err := c.Watch(kind); err != nil {
 		return err
 	}

@@ -228,6 +228,7 @@ func (w *world) gate(name string, minReady int32, objects ...string) *v1alpha1.U
 	w.t.Helper()
 	g := &v1alpha1.UpgradeGate{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace}}
 	g.Spec.MinReadySeconds = &minReady
+	g.Spec.Components = []v1alpha1.Component{}
 	for _, o := range objects {
 		g.Spec.Components = append(g.Spec.Components, v1alpha1.Component{
 			Name: o, Resource: &v1alpha1.ResourceReference{APIVersion: "test.example.com/v1", Kind: "Widget", Name: o},

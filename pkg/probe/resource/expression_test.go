@@ -136,12 +136,14 @@ func TestTheSameSnapshotIsEvaluatedOnce(t *testing.T) {
 	require.Empty(t, errs)
 	snapshot := component.Decode(readyWidget(), true)
 	r := answering(snapshot)
-	require.True(t, p.Observe(t.Context(), r).Expressions[0].True)
+	evaluated := p.Observe(t.Context(), r)
+	require.True(t, evaluated.Expressions[0].True)
+	evaluated.Expressions[0].True = false
 
 	// A snapshot never changes; here it does, to see whether it is looked at.
 	snapshot.Object["status"] = map[string]any{"phase": "Failed"}
 	first := p.Observe(t.Context(), r)
-	require.True(t, first.Expressions[0].True)
+	require.True(t, first.Expressions[0].True, "a caller changed what is remembered")
 	first.Expressions[0].True = false
 	require.True(t, p.Observe(t.Context(), r).Expressions[0].True, "a caller changed what is remembered")
 
