@@ -181,9 +181,11 @@ func TestOwnerNoticesAHandOverAndNeverForgetsIt(t *testing.T) {
 	require.Equal(t, []string{"GET /apis/apps/v1/namespaces/" + f.namespace + "/deployments/gate"}, f.requests.all(),
 		"the name is remembered, the Deployment is not")
 	f.patchDeployment(d, `{"metadata":{"labels":{"olm.owner":"gate.v1.0.0"}}}`)
+	f.requests.clear()
 	frozen, err = o.Check(t.Context())
 	require.NoError(t, err)
 	require.True(t, frozen)
+	require.Empty(t, f.requests.all())
 }
 
 func TestOwnerIsOff(t *testing.T) {

@@ -141,6 +141,25 @@ func TestProblemsOfReading(t *testing.T) {
 	}
 }
 
+func TestACallerWhoGivesUpLearnsNothing(t *testing.T) {
+	f := newFixture(t)
+	f.patch(one("True"))
+	p := f.publisher(nil)
+	before, err := p.Refresh(t.Context())
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	f.operator.atGet(func(ctx context.Context, _ func() error) error {
+		cancel()
+		return ctx.Err()
+	})
+	held, err := p.Refresh(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, before, held)
+	held, err = p.Refresh(ctx)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, before, held)
+}
+
 func TestRefusal(t *testing.T) {
 	f := newFixture(t)
 	p := f.publisher(nil)

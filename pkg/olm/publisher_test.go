@@ -311,6 +311,26 @@ func TestCloseUnderFaults(t *testing.T) {
 	}
 }
 
+func TestConflictsAreRetriedEverMoreSlowly(t *testing.T) {
+	f := newFixture(t)
+	start := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	clk := clocktesting.NewFakeClock(start)
+	var at []time.Duration
+	f.operator.atPatch(func(context.Context, string, func() error) error {
+		at = append(at, clk.Since(start)/time.Millisecond)
+		return apierrors.NewConflict(schema.GroupResource{}, conditionName, errors.New("injected"))
+	})
+	p := f.publisher(func(c *olm.Config) { c.Clock = clk })
+	done := make(chan error, 1)
+	go func() { done <- p.Close(t.Context(), closed("Held", "h")) }()
+	for _, delay := range []time.Duration{10, 20, 40, 80, 160, 320} {
+		f.eventually(clk.HasWaiters, "it waits")
+		clk.Step(delay * time.Millisecond)
+	}
+	require.True(t, apierrors.IsConflict(<-done))
+	require.Equal(t, []time.Duration{0, 0, 10, 30, 70, 150, 310, 630}, at)
+}
+
 // Between the opening that got no answer and the closing, OLM may hold either.
 func TestClosingOvertakesAnOpeningWithoutAnAnswer(t *testing.T) {
 	f := newFixture(t)

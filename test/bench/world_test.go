@@ -188,9 +188,14 @@ type told struct {
 	at     time.Time
 }
 
+// follow forgets what the program before said, and starts after that.
 func (w *world) follow(b *testing.B) *upgradeable {
 	b.Helper()
-	watch, err := w.client.Resource(operatorConditions).Namespace(namespace).Watch(b.Context(), metav1.ListOptions{})
+	empty, err := w.client.Resource(operatorConditions).Namespace(namespace).
+		Patch(b.Context(), conditionName, types.MergePatchType, []byte(`{"spec":{"conditions":null}}`), metav1.PatchOptions{})
+	require.NoError(b, err)
+	watch, err := w.client.Resource(operatorConditions).Namespace(namespace).
+		Watch(b.Context(), metav1.ListOptions{ResourceVersion: empty.GetResourceVersion()})
 	require.NoError(b, err)
 	b.Cleanup(watch.Stop)
 	u := &upgradeable{values: make(chan told, 1000)}

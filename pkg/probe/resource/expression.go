@@ -21,9 +21,11 @@ import (
 // Bounds of the evaluation of one component's expressions. An object may hold
 // anything; nothing it holds may keep the operator busy.
 const (
-	// costLimit is what one rule may cost, in the units of Kubernetes, which
-	// allows as much for a rule of a CRD.
-	costLimit = 1_000_000
+	// costLimit is what one rule may cost, in the units of CEL: a loop over 120
+	// values inside of a loop over 120 fits. The limit of Kubernetes, five times
+	// as much, takes more than a second of a core, too long for one component
+	// among hundreds.
+	costLimit = 200_000
 	// maxValues is how many values an object may hold. Some functions compare
 	// every value of one list with every value of another, and their cost is
 	// known only afterwards.

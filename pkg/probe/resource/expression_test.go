@@ -105,6 +105,16 @@ func TestObserveEvaluatesTheRules(t *testing.T) {
 	}
 }
 
+func TestALoopInALoopOfOrdinarySizeFits(t *testing.T) {
+	items := make([]any, 120)
+	for i := range items {
+		items[i] = map[string]any{"name": fmt.Sprintf("item-%d", i), "ready": true}
+	}
+	object := map[string]any{"status": map[string]any{"items": items}}
+	o := observe(t, rules(`self.status.items.all(x, self.status.items.exists_one(y, x.name == y.name))`), object)
+	require.Equal(t, []component.ExpressionOutcome{{Evaluated: true, True: true}}, o.Expressions)
+}
+
 func TestObserveEvaluatesEveryRuleInOrder(t *testing.T) {
 	o := observe(t, rules(`true`, `self.status.color == ""`, `false`, `true`), readyWidget())
 	require.Equal(t, []component.ExpressionOutcome{
@@ -176,7 +186,7 @@ func TestHostileObjectsDoNotKeepTheOperatorBusy(t *testing.T) {
 		inner["next"] = next
 		inner = next
 	}
-	tooCostly := "the rule exceeds the cost limit of 1000000; make it simpler"
+	tooCostly := "the rule exceeds the cost limit of 200000; make it simpler"
 	for name, c := range map[string]struct {
 		rule   string
 		status map[string]any
