@@ -99,7 +99,7 @@ func (r *Reconciler) remember(object *v1alpha1.UpgradeGate) *memory {
 	if m.generation == object.Generation {
 		return m
 	}
-	m.generation, m.invalid = object.Generation, ""
+	m.generation, m.invalid, m.prepared = object.Generation, "", nil
 	if object.Spec.Components == nil {
 		m.invalid = fmt.Sprintf("UpgradeGate %s: spec.components is missing: list the components, or [] for none", object.Name)
 		return m

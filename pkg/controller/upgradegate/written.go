@@ -16,9 +16,12 @@ type written struct {
 	replaced map[string]bool
 }
 
+// mostReplaced bounds what is remembered; no cache lags by more writes than that.
+const mostReplaced = 32
+
 // note remembers that before became after.
 func (w *written) note(before string, after *v1alpha1.UpgradeGate) {
-	if w.replaced == nil {
+	if w.replaced == nil || len(w.replaced) >= mostReplaced {
 		w.replaced = map[string]bool{}
 	}
 	w.replaced[before] = true
@@ -27,7 +30,11 @@ func (w *written) note(before string, after *v1alpha1.UpgradeGate) {
 
 // newest is the cached object, unless it is known to have been replaced.
 func (w *written) newest(cached *v1alpha1.UpgradeGate) *v1alpha1.UpgradeGate {
-	if w.object != nil && w.replaced[cached.ResourceVersion] {
+	switch {
+	case w.object == nil || w.object.ResourceVersion == cached.ResourceVersion:
+		// A live read shows our own write before the cache does.
+		return cached
+	case w.replaced[cached.ResourceVersion]:
 		return w.object
 	}
 	*w = written{}

@@ -22,6 +22,8 @@ func TestWhatWasWrittenCountsUntilTheCacheShowsIt(t *testing.T) {
 	w.note("2", three)
 	require.Same(t, three, w.newest(version("1")))
 	require.Same(t, three, w.newest(version("2")))
+	require.Equal(t, "3", w.newest(version("3")).ResourceVersion, "a live read is ahead of the cache")
+	require.Same(t, three, w.newest(version("2")), "the cache still lags")
 	require.Equal(t, "4", w.newest(version("4")).ResourceVersion, "somebody else wrote since")
 	require.Equal(t, "1", w.newest(version("1")).ResourceVersion, "what is settled is forgotten")
 }
